@@ -16,7 +16,7 @@ from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.cache import place
 from lmms_patch.runs.run import Run
-from lmms_patch.text import block, csv_cell
+from lmms_patch.text import block, csv_cell, harmless
 
 _OF_RUNS = ("[0-9]*_results.json", "[0-9]*_numbers.parquet", "[0-9]*_samples_*")
 """How the files of a run are named: they begin with its date."""
@@ -92,18 +92,9 @@ def _changed(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
         out = out.with_columns(pl.col(name).replace(known, list(map(change, known))))
     nested = {name: kind for name, kind in frame.schema.items() if kind.is_nested()}
     out = out.with_columns(
-        pl.Series(name, [_deep(value, change) for value in frame[name].to_list()], kind)
-        for name, kind in nested.items()
+        pl.Series(name, [harmless(value) for value in frame[name].to_list()], kind) for name, kind in nested.items()
     )
     return out.rename({name: change(name) for name in out.columns})
-
-
-def _deep(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, dict):
-        return {name: _deep(inner, change) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_deep(inner, change) for inner in value]
-    return change(value) if isinstance(value, str) else value
 
 
 # --- numbers for other sites ----------------------------------------------------------------------

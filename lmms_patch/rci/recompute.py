@@ -174,8 +174,8 @@ def analysed(result: Result) -> Analysis | None:
     return result.native.analysis if found.analysis is None else found.analysis
 
 
-def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
-    """Compute the numbers of a task with changed settings.
+def recompute(run: TaskRun, changes: Changes | None = None, by: str = "") -> Analyzed:
+    """Compute the numbers of a task with changed settings, and where a column is named (``by_category``) by category.
 
     Raises:
         RecordError: the log lacks the metric or categories.
@@ -187,14 +187,10 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if form is None and len(table):
         return _as_run(run, changes, metric)
     analysis = analyse(table, ByForm(table, form), settings, sets, run.blind)
-    categories = _categories(run, table, form, settings, sets) if by_category else {}
-    without = table.docs["category"].null_count() if by_category else 0
-    notes = [f"{without} docs have no category: they are in no category's numbers"] if without else []
-    if by_category and (few := [name for name in category_names(table) if name not in categories]):
-        notes.append(
-            f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {', '.join(few)}"
-        )
-    note = f"{run.name}: {'; '.join(notes)}" if notes else ""
+    categories, told = _categories(run, table, by, form, settings, sets) if by else ({}, "")
+    if by and not categories:
+        raise RecordError(f"{run.name}: {told}")
+    note = f"{run.name}: {told}" if told else ""
     return Analyzed(run, analysis, catalogue.columns(analysis, kind), categories, note)
 
 
@@ -204,58 +200,55 @@ def sets_of(run: TaskRun) -> tuple[Key, ...]:
     return kind.sets(run.result.grids) if kind.has_index else ()
 
 
-def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
+def by_category(run: TaskRun, column: str = "category") -> tuple[dict[str, Analysis], str]:
     """Compute the numbers of each category under the run's settings.
 
+    Args:
+        run: the task.
+        column: of its samples table, by whose values its docs are split, such as ``doc.source``.
+
     Returns:
-        The numbers by category; none, with the reason, where they cannot be computed (no reason where the run names no
-        category).
+        The numbers by category, and what to mind; without numbers why there are none (no reason where the run names
+        at most one category).
     """
     settings, metric, table = table_of(run, Changes())
-    sets = sets_of(run)
-    names = category_names(table)
-    if len(names) < 2:
+    if column == "category" and table.docs[column].drop_nulls().n_unique() < 2:
         return {}, ""
+    sets = sets_of(run)
     form = form_of(run, table, settings, sets)
     if form is None:
         return {}, f"no categories: the aggregation of {metric} can only be computed in the run"
-    if len(names) > MOST_CATEGORIES:
-        return {}, f"no categories: {len(names)} are more than {MOST_CATEGORIES}"
-    without = table.docs["category"].null_count()
-    return _categories(
-        run, table, form, settings, sets
-    ), f"{without} docs have no category: they are in no category's numbers" if without else ""
-
-
-def category_names(table: Table) -> list[str]:
-    """Return the distinct categories of the docs as sorted texts."""
-    return table.docs["category"].drop_nulls().unique().sort().to_list()
+    return _categories(run, table, column, form, settings, sets)
 
 
 def _categories(
-    run: TaskRun, table: Table, form: forms.Form | None, settings: Settings, sets: Sequence[Key]
-) -> dict[str, Analysis]:
-    names = category_names(table)
-    if not names:
-        raise RecordError(
-            f"{run.name}: no categories in the log; name one with the option 'category' (docs/options.md)"
+    run: TaskRun, table: Table, column: str, form: forms.Form | None, settings: Settings, sets: Sequence[Key]
+) -> tuple[dict[str, Analysis], str]:
+    docs = table.docs.select("doc_id", value="category")
+    if column != "category":
+        docs = run.result.frame(["doc_id", "view", column]).filter(view=0).select("doc_id", value=column)
+    known = docs.filter(pl.col("doc_id").is_in(table.doc_id)).with_columns(pl.col("value").cast(pl.String)).drop_nulls()
+    groups = known.sort("value").partition_by("value", as_dict=True)
+    if len(groups) > MOST_CATEGORIES:
+        return {}, f"{len(groups)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values"
+    if not groups:
+        why = (
+            "name one with the option 'category' (docs/options.md)" if column == "category" else f"no doc has {column}"
         )
-    if len(names) > MOST_CATEGORIES:
-        raise RecordError(
-            f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values"
-        )
-    found = {name: _category(run, table, name, form, settings, sets) for name in names}
-    return {name: one for name, one in found.items() if one is not None}
-
-
-def _category(
-    run: TaskRun, table: Table, name: str, form: forms.Form | None, settings: Settings, sets: Sequence[Key]
-) -> Analysis | None:
-    """Compute the numbers of a category's docs; None where fewer than ``LEAST_OF_CATEGORY`` of a sample were asked."""
-    part = table.of(table.frame.filter(view=0, category=name)["doc_id"])
-    if part.sampling.used and part.sampling.asked_docs < LEAST_OF_CATEGORY:
-        return None
-    return analyse(part, ByForm(part, form), settings, sets, run.blind, part=True)
+        return {}, f"no categories in the log; {why}"
+    parts = {str(name): table.of(some["doc_id"]) for (name,), some in groups.items()}
+    few = [name for name, part in parts.items() if part.sampling.used and part.sampling.asked_docs < LEAST_OF_CATEGORY]
+    found = {
+        name: analyse(part, ByForm(part, form), settings, sets, run.blind, part=True)
+        for name, part in parts.items()
+        if name not in few
+    }
+    without = len(table) - len(known)
+    notes = [f"{without} docs have no category: they are in no category's numbers"] if without else []
+    if few:
+        told = ", ".join(few)
+        notes.append(f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {told}")
+    return found, "; ".join(notes)
 
 
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:

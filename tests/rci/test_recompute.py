@@ -235,7 +235,7 @@ def test_a_category_of_which_few_docs_were_asked_has_no_numbers(quick_run):
         "few": 19,
         "few drawn": 19,
     }
-    found = recompute(quick_run, by_category=True)
+    found = recompute(quick_run, by="category")
     assert set(found.categories) == {"enough", "rest"}
     assert found.note == "toy_rci2: no numbers of categories of which fewer than 20 docs were asked: few, few drawn"
 
@@ -250,7 +250,7 @@ def test_the_numbers_of_a_category_are_estimates_over_all_its_docs(quick_run):
     best = sum(max(scores[1:]) / p for scores, p in part.select("score", "p_cells").iter_rows()) / docs
     assert 0 < full < 1, "else it is moved to the end of the scale"
     assert 0 < best < 1
-    analysis = recompute(quick_run, by_category=True).categories["enough"]
+    analysis = recompute(quick_run, by="category").categories["enough"]
     assert (analysis.n_docs, analysis.asked.docs) == (docs, 20)
     assert analysis.fip.value == pytest.approx(full)
     assert analysis.grids[2].mpp.value == pytest.approx(best)

@@ -154,7 +154,7 @@ def test_the_files_give_the_numbers_by_hand(made, run):
 
 def test_other_settings_and_categories(made, run):
     (task,) = tasks(run)
-    found = recompute(task, Changes(draws=300), by_category=True)
+    found = recompute(task, Changes(draws=300), by="category")
     assert found.metrics["rci2"] == task.result.measures["rci2"].value
     assert sum(one.failed.docs for one in found.categories.values() if one.failed) == 4
     parts = {name: [i for i, r in enumerate(made[1]) if r["fields"]["category"] == name] for name in "ab"}

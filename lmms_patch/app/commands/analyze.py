@@ -14,14 +14,13 @@ from lmms_patch.app.commands.common import (
     JsonFile,
     Places,
     Wide,
+    answer,
     examples,
     folded,
     paths,
     progress,
-    say,
     told,
     width,
-    written,
 )
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.stats.bounds import LARGEST, check_bootstrap, is_number
@@ -154,7 +153,7 @@ def analyze(
     loaded: list[list[TaskRun]] = [recompute.load(one.run) for one in taken]
     told(taken)
     runs = [
-        [recompute.recompute(one, changes, by_category) for one in progress(run, str(path))]
+        [recompute.recompute(one, changes, "category" if by_category else "") for one in progress(run, str(path))]
         for path, run in zip(files, loaded, strict=True)
     ]
     pooled = [pooling.groups(run, changes) for run in runs]
@@ -166,15 +165,16 @@ def analyze(
 
 def display(recomputed: Recomputed, cells: Cells = False, json_file: JsonFile = None, wide: Wide = False) -> None:
     """Print what the runs say, and what was written."""
-    lines = written(recomputed.to_json, json_file)
-    say(text(recomputed, cells, width(wide)))
-    for one in recomputed.taken:
-        if left := _magic(one.path):
-            say(
-                f"not recomputed, as MAGIC tasks have no index: {', '.join(left)}; type 'lmms-patch magic show {one.path}'"
-            )
-    for line in lines:
-        say(line)
+
+    def everything() -> str:
+        magic = ((one.path, ", ".join(left)) for one in recomputed.taken if (left := _magic(one.path)))
+        lines = (
+            f"not recomputed, as MAGIC tasks have no index: {left}; type 'lmms-patch magic show {path}'"
+            for path, left in magic
+        )
+        return "\n".join([text(recomputed, cells, width(wide)), *lines])
+
+    answer(everything, recomputed.to_json, json_file)
 
 
 def text(recomputed: Recomputed, cells: bool = False, most: int | None = None) -> str:

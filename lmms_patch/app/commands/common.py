@@ -39,7 +39,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 IncludePath = Annotated[
     Place | None, typer.Option("--include-path", metavar="DIR", help="A folder with more task files.")
 ]
-JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON.")]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write everything as JSON; -: to stdout, in place of all else."),
+]
 Wide = Annotated[bool, typer.Option("--wide", help="All columns, however long the lines.")]
 Cells = Annotated[bool, typer.Option("--cells", help="Also where in the image the score comes from.")]
 
@@ -296,16 +299,27 @@ def looking(label: str) -> Iterator[Callable[[Collection[T], str], Iterator[T]]]
         yield watch
 
 
-def written(everything: Callable[[], Any], json_file: Path | None) -> list[str]:
-    """Write the JSON file that was asked for, and return the line to print; no line where none was.
+def answer(text: Callable[[], str], everything: Callable[[], Any], json_file: Path | None) -> None:
+    """Print what a command has to say; where JSON is wanted, write that to a file too, or to stdout alone (``-``).
 
     Raises:
         RecordError: the file cannot be written.
     """
-    if json_file is None:
-        return []
-    from lmms_patch.files import write
+    made = "" if json_file is None else as_json(everything())
+    if json_file == Path("-"):
+        print(made)
+        return
+    lines = [text()]
+    if json_file is not None:
+        from lmms_patch.files import write
+
+        write(json_file, f"{made}\n")
+        lines.append(f"written: {json_file}")
+    say("\n".join(lines))
+
+
+def as_json(value: Any) -> str:
+    """Return plain JSON types as the text of a file; every text in them is made harmless."""
     from lmms_patch.text import harmless
 
-    write(json_file, json.dumps(harmless(everything()), indent=2, allow_nan=False, ensure_ascii=False) + "\n")
-    return [f"written: {json_file}"]
+    return json.dumps(harmless(value), indent=2, allow_nan=False, ensure_ascii=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import JsonFile, Place, Wide, examples, folded, progress, say, width, written
+from lmms_patch.app.commands.common import JsonFile, Place, Wide, answer, examples, folded, progress, width
 
 if TYPE_CHECKING:
     from lmms_patch.compare.formats import Comparison
@@ -55,9 +55,11 @@ def display(compared: Comparison, first: Path, second: Path, json_file: JsonFile
     from lmms_patch.present.terminal import compare
     from lmms_patch.runs.numbers import to_json
 
-    lines = written(lambda: to_json(compared), json_file)
-    shows = [] if compared.same_run else _shows(compared, (first, second), width(wide))
-    say("\n".join([compare.text(compared, wide=wide, most=width(wide)), *shows, *lines]))
+    def text() -> str:
+        shows = [] if compared.same_run else _shows(compared, (first, second), width(wide))
+        return "\n".join([compare.text(compared, wide=wide, most=width(wide)), *shows])
+
+    answer(text, lambda: to_json(compared), json_file)
 
 
 def _shows(compared: Comparison, places: Sequence[Path], most: int | None) -> list[str]:

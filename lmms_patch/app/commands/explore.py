@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -83,11 +81,8 @@ def explore(
         with quietly(bars=False):
             return image_of(base, include_path)
 
-    chosen = [one.run for one in taken]
-    for result in (one for run in chosen for one in run.results):
-        if why := folder.why_not(result):
-            tell(f"not shown: {result.label}: {why}")
-    return Explored(Path(output), *folder.write(chosen, Path(output), open_task, docs, where, tell))
+    runs_shown = [one.run for one in taken]
+    return Explored(Path(output), *folder.write(runs_shown, Path(output), open_task, docs, where, tell))
 
 
 def display(
@@ -99,30 +94,6 @@ def display(
     """Say where the page is, and serve it where asked."""
     say(f"{explored.docs:,} docs, {explored.pictures:,} with a picture; written: {explored.folder / 'index.html'}")
     if serve:
-        _serve(explored.folder)
+        from lmms_patch.present.explore.serve import serve as until_ended
 
-
-def _serve(folder: Path) -> None:
-    """Serve the files of a folder on loopback until Ctrl-C, to whoever has the address, which nobody can guess."""
-    secret = f"/{secrets.token_urlsafe(24)}/"
-
-    class Files(SimpleHTTPRequestHandler):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given, directory=str(folder))
-
-        def send_head(self) -> Any:
-            if not self.path.startswith(secret):
-                return self.send_error(404)
-            self.path = self.path[len(secret) - 1 :]
-            return super().send_head()
-
-        def list_directory(self, path: Any) -> None:
-            self.send_error(404)
-
-        def log_message(self, *given: Any) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Files) as server:
-        # ``say`` would hide the secret in the address
-        print(f"http://127.0.0.1:{server.server_port}{secret}  (Ctrl-C ends it)", flush=True)
-        server.serve_forever()
+        until_ended(explored.folder)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import Place, examples, say
+from lmms_patch.app.commands.common import JsonFile, Place, answer, examples
 
 if TYPE_CHECKING:
     from lmms_patch.compare.gap import Gap
@@ -34,10 +34,12 @@ def gap(
     return gaps.of_runs(Path(full), Path(blind), None if subset is None else Path(subset), task)
 
 
-def display(found: Gap) -> None:
+def display(found: Gap, json_file: JsonFile = None) -> None:
     """Print the table, the verdict and the warnings."""
     from lmms_patch.present.sheets import Column, table
+    from lmms_patch.runs.numbers import to_json
 
     heads = ("docs", "n", "full", "blind", Column("gap", signed=True))
     rows: list[Cells] = [[row.name, row.docs, row.full, row.blind, row.gap] for row in found.rows]
-    say("\n".join([table(heads, rows).to_text(), found.verdict, *found.warnings]))
+    made = "\n".join([table(heads, rows).to_text(), found.verdict, *found.warnings])
+    answer(lambda: made, lambda: {"schema": 1, **to_json(found)}, json_file)

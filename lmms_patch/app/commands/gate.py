@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from lmms_patch.app.commands.common import Place, decorated, examples, width
+from lmms_patch.app.commands.common import Place, as_json, decorated, examples, width
 from lmms_patch.errors import PatchError
 from lmms_patch.text import line, printed
 
@@ -54,7 +54,7 @@ def gate(
     ] = None,
     json_file: Annotated[
         Place | None,
-        typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON."),
+        typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON; -: to stdout, in place of the text."),
     ] = None,
     junit: Annotated[
         Place | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML: one testcase per verdict.")
@@ -69,7 +69,8 @@ def gate(
     from lmms_patch.gate.judge import Judgement, judge
     from lmms_patch.gate.rules import parse, read
 
-    wanted = [None if path is None else Path(path) for path in (json_file, junit)]
+    # JSON on stdout is printed in place of the text (``display``)
+    wanted = [None if path in (None, "-", Path("-")) else Path(path) for path in (json_file, junit)]
     try:
         rules = parse(config) if isinstance(config, Mapping) else read(config)
         judged = judge(Path(out), rules, None if baseline is None else Path(baseline))
@@ -88,6 +89,7 @@ def gate(
 def display(
     judged: Judgement,
     every: Annotated[bool, typer.Option("--all", help="Also list what passed.")] = False,
+    json_file: Place | None = None,
 ) -> int:
     """Print the verdict in the first line, then the counts and what did not pass, and return the exit status.
 
@@ -106,6 +108,8 @@ def display(
     # coloured last, since ``printed`` takes control characters away
     most = width() if sys.stdout.isatty() else None
     shown = [_coloured(printed(text(judged, every=every, most=most), encoding))]
+    if json_file == Path("-"):
+        shown = [as_json(outputs.to_json(judged))]
     if os.environ.get("GITHUB_ACTIONS") == "true" and (annotation := outputs.annotation(judged)):
         # a character that the encoding lacks must not end the gate
         shown.append(annotation.encode(encoding, "backslashreplace").decode(encoding))

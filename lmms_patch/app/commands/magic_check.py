@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import JsonFile, counting, examples, say, written
+from lmms_patch.app.commands.common import JsonFile, answer, counting, examples
 
 if TYPE_CHECKING:
     from lmms_patch.magic.dataset import Checked
@@ -46,8 +46,7 @@ def display(
     json_file: JsonFile = None,
 ) -> int:
     """Print the faults, and return 1 where there is an error."""
-    lines = written(checked.to_json, json_file)
-    say("\n".join([text(checked), *lines]))
+    answer(lambda: text(checked), checked.to_json, json_file)
     return int(bool(checked.level("error")))
 
 

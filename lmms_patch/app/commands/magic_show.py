@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import JsonFile, Places, Wide, examples, paths, say, width, written
+from lmms_patch.app.commands.common import JsonFile, Places, Wide, answer, examples, paths, width
 
 if TYPE_CHECKING:
     from lmms_patch.compare.magic import MagicRuns
@@ -37,5 +37,4 @@ def display(runs: MagicRuns, json_file: JsonFile = None, wide: Wide = False) -> 
     """Print the table and the differences."""
     from lmms_patch.present.terminal import magic
 
-    lines = written(lambda: magic.to_json(runs), json_file)
-    say("\n".join([magic.text(runs, width(wide)), *lines]))
+    answer(lambda: magic.text(runs, width(wide)), lambda: magic.to_json(runs), json_file)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import JsonFile, Places, examples, paths, say, written
+from lmms_patch.app.commands.common import JsonFile, Places, answer, examples, paths
 
 if TYPE_CHECKING:
     from lmms_patch.magic.score.stepsense import StepSenses
@@ -52,5 +52,4 @@ def display(scores: StepSenses, json_file: JsonFile = None) -> None:
     """Print the shares and the agreement."""
     from lmms_patch.present.terminal import stepsense
 
-    lines = written(scores.to_json, json_file)
-    say("\n".join([stepsense.text(scores), *lines]))
+    answer(lambda: stepsense.text(scores), scores.to_json, json_file)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmms_patch.app.commands.common import Cells, Place, Wide, examples, folded, say, told, width
+from lmms_patch.app.commands.common import Cells, JsonFile, Place, Wide, answer, examples, folded, tell, told, width
 
 if TYPE_CHECKING:
     from lmms_patch.present.findings import Finding
+    from lmms_patch.rci.recompute import Analyzed
     from lmms_patch.runs.run import Labelled, Result, Taken
 
 
@@ -26,6 +27,7 @@ class Run:
         tested: text-only cross-validations; ``tst`` has their numbers.
         magic: MAGIC tasks; ``magic_show`` has more of them.
         findings: what to know first, at most six sentences (``present.findings``).
+        parts: of tasks with categories, where asked for, their numbers by category.
     """
 
     taken: Taken
@@ -33,11 +35,18 @@ class Run:
     tested: list[Result]
     magic: list[Result] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    parts: list[Analyzed] = field(default_factory=list)
 
     @property
     def path(self) -> Path:
         """The results file."""
         return self.taken.path
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the findings and every number of the run as ``--json`` writes them."""
+        from lmms_patch.present.terminal import rci
+
+        return rci.to_json(self.taken.run, self.findings, self.parts)
 
     def _repr_html_(self) -> str:
         """Return the findings, and the score and indices of each task, as HTML for a notebook."""
@@ -61,11 +70,19 @@ class Run:
     "lmms-patch show out --wide",
     "# also where in the image the score comes from, and what an uninformed answer scores",
     "lmms-patch show out --cells --chance",
+    "# what docs need, score and index of each category, or by a field of the docs",
+    "lmms-patch show out --by-category",
+    "lmms-patch show out --by doc.source",
 )
 def show(
     folder: Annotated[
         Place, typer.Argument(metavar="OUT", help="The --output_path of the run, or one *_results.json.")
     ],
+    by_category: Annotated[bool, typer.Option("--by-category", help="Also each category by itself.")] = False,
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="COLUMN", help="Also by the values of a column of the samples table: doc.source."),
+    ] = "",
 ) -> Run:
     """Say what a finished run found, and show its table."""
     from lmms_patch.errors import RecordError
@@ -80,16 +97,22 @@ def show(
     magic = [result for result in results if result.magic]
     # Cross-validations and MAGIC tasks without scores are in none of these lists: say so, and show no empty table.
     if not shown and not tested and not magic:
-        asked = ", ".join(result.task for result in results)
-        none = (
-            f"nothing of {asked} was scored"
-            if asked
-            else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
-        )
-        raise RecordError(f"{taken.path}: {none}")
+        raise RecordError(f"{taken.path}: nothing of {', '.join(result.task for result in results)} was scored")
     told([taken])
     found = findings.findings([findings.case(result) for result in results])
-    return Run(taken, shown, tested, magic, found)
+    column = by or "category" * by_category
+    return Run(taken, shown, tested, magic, found, _by(column, [one.result for one in shown]) if column else [])
+
+
+def _by(column: str, results: Sequence[Result]) -> list[Analyzed]:
+    """Return the numbers of tasks by the values of a column, and say why others have none."""
+    from lmms_patch.rci.recompute import Analyzed, TaskRun, by_category, is_analyzed
+
+    parts = [(run, *by_category(run, column)) for run in map(TaskRun, results) if is_analyzed(run.result.kind)]
+    for run, found, why in parts:
+        if why or not found:
+            tell(f"{run.name}: {why or 'no categories'}")
+    return [Analyzed(run, None, {}, found) for run, found, _ in parts if found]
 
 
 def display(
@@ -104,10 +127,11 @@ def display(
     chance: Annotated[
         bool, typer.Option("--chance", help="Also every chance floor, and what the gate asked for.")
     ] = False,
+    json_file: JsonFile = None,
     wide: Wide = False,
 ) -> None:
     """Print a run's findings and tables."""
-    say(text(run, cells=cells, causes=causes, chance=chance, most=width(wide)))
+    answer(lambda: text(run, cells=cells, causes=causes, chance=chance, most=width(wide)), run.to_json, json_file)
 
 
 def text(run: Run, *, cells: bool = False, causes: bool = False, chance: bool = False, most: int | None = None) -> str:
@@ -120,10 +144,13 @@ def text(run: Run, *, cells: bool = False, causes: bool = False, chance: bool = 
             rci.table(run.shown, most),
             *([rci.chances(run.shown, most)] if chance else []),
             *([rci.cell_tables(run.shown)] if cells else []),
+            *(rci.category_table(one, most) for one in run.parts),
         ]
         parts.append(folded(rci.warnings(run.shown), most))
     if run.tested:
-        parts += stress_blocks(run.tested, causes, most)
+        from lmms_patch.present.terminal import tst
+
+        parts += tst.blocks(run.tested, causes, most)
     if run.magic:
         from lmms_patch.present.terminal import magic
 
@@ -131,19 +158,3 @@ def text(run: Run, *, cells: bool = False, causes: bool = False, chance: bool = 
     if run.magic:
         parts.append(f"what other boxes cost or give, with intervals: lmms-patch magic show {run.path}")
     return "\n\n".join(filter(None, parts))
-
-
-def stress_blocks(tested: Sequence[Result], causes: bool, most: int | None) -> list[str]:
-    """Lay out the tables of text-only cross-validations; empty where a task has nothing to show."""
-    from lmms_patch.present.terminal import tst
-
-    blocks = [
-        folded(tst.next_steps(tested), most),
-        tst.stress_table(tested, most),
-        folded((line for result in tested for line in tst.notes(result)), most),
-    ]
-    for result in tested:
-        blocks.append(tst.categories(result))
-        if causes:
-            blocks += [tst.importances(result), tst.causes(result)]
-    return blocks

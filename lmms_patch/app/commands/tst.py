@@ -11,7 +11,7 @@ import typer
 import yaml
 
 from lmms_patch.app.commands import show
-from lmms_patch.app.commands.common import IncludePath, Place, Wide, examples, watching
+from lmms_patch.app.commands.common import IncludePath, JsonFile, Place, Wide, examples, watching
 from lmms_patch.ask.spec import MAX_FOLDS, MIN_FOLDS, Options
 from lmms_patch.errors import OptionError, require
 
@@ -93,6 +93,6 @@ def _results(folder: Path) -> list[Path]:
     return places(folder) if any(folder.rglob("*_samples_*.parquet")) else []
 
 
-def display(run: Run, wide: Wide = False) -> None:
+def display(run: Run, json_file: JsonFile = None, wide: Wide = False) -> None:
     """Print what ``lmms-patch show`` prints."""
-    show.display(run, wide=wide)
+    show.display(run, json_file=json_file, wide=wide)

@@ -91,6 +91,9 @@ def write(
     files.check_folder(output, MARK, "--output", "an earlier explorer")
     models = _models(runs)
     tasks = _tasks(runs, models)
+    for result in (one for run in runs for one in run.results):
+        if why := why_not(result):
+            tell(f"not shown: {result.label}: {why}")
     bases = list(dict.fromkeys(line(task.main.base, NAME) for task in tasks))
     of = ", ".join(bases) if len(bases) < 4 else f"{len(bases)} benchmarks"
     count = taken = 0

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.cells import cell_len
 
 from lmms_patch import text
 from lmms_patch.ask.kinds import Key, Kind, Words, by_medium, end
 from lmms_patch.present import sheets
+from lmms_patch.present.findings import Finding
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Cells, Column, Heads, number, or_na
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.numbers import Grid
+from lmms_patch.runs.numbers import to_json as as_json
 from lmms_patch.runs.run import Labelled, Result, Run
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.stats.spatial import CellShares
@@ -124,11 +127,12 @@ def _table(shown: Sequence[Labelled], width: int | None) -> str:
     columns += [Column(one.name, f"{one.title} {level}") for s in shown for one in s.result.kind.own]
     columns = [one for one in [*columns, Column("docs"), Column("metric")] if one.key not in left_out]
     made = []
-    if width and any(SHARES[0] in row for row in rows):
+    if width and any(row.get(SHARES[0], NOT_DEFINED) != NOT_DEFINED for row in rows):
         finest = list({row["task"]: row for row in rows if SHARES[0] in row}.values())
         grids = ", ".join(dict.fromkeys(str(row["key"]) for row in finest))
         title = f"{words.say('What the docs need, %')} {level}, {key} {grids}"
         made.append(f"{title}\n{_laid_out([one for one in columns if one.key in ('task', *SHARES)], finest, width)}")
+    if width:
         columns = [one for one in columns if one.key not in SHARES]
     made += [_laid_out(columns, some, width) for some in (rows, singles) if some]
     return "\n\n".join(made)
@@ -257,6 +261,29 @@ def _refused(shown: Labelled) -> str:
     return reading.refusal(gate.reason) if gate and gate.valid is False else ""
 
 
+def to_json(run: Run, findings: Sequence[Finding], parts: Sequence[Analyzed] = ()) -> dict[str, Any]:
+    """Return the findings and every number of a run in plain JSON types.
+
+    Args:
+        run: the run.
+        findings: its findings.
+        parts: the numbers of tasks by category, where these are asked for.
+    """
+    categories = {one.run.name: one.categories for one in parts}
+    tasks = [
+        {
+            **{name: getattr(result, name) for name in ("task", "filter", "base", "metric", "docs")},
+            "kind": result.kind.name,
+            "numbers": as_json(result.measures),
+            "analysis": as_json(result.analysis),
+            "tst": as_json(result.tst),
+            "categories": as_json(categories.get(result.label, {})),
+        }
+        for result in run.results
+    ]
+    return {"schema": 1, "model": run.model, "findings": as_json(findings), "tasks": tasks}
+
+
 # --- what to mind ---------------------------------------------------------------------------------
 
 
@@ -372,7 +399,14 @@ def category_table(analyzed: Analyzed, width: int | None = None) -> str:
         (name, dataclasses.replace(analyzed, analysis=one, metrics=catalogue.columns(one, kind)))
         for name, one in analyzed.categories.items()
     )
-    return f"{analyzed.run.name}, by category\n{table([_of(part.result, name) for name, part in parts], width)}"
+    rows = [_of(part.result, name) for name, part in parts]
+    none: dict[str, list[str]] = {}
+    for row in rows:
+        for one in row.result.analysis.necessity[:1] if row.result.analysis else ():
+            none.setdefault(one.shares["text"].reason, []).append(row.label)
+    why = (f"- no shares of {', '.join(names)}: {reason}" for reason, names in none.items() if reason)
+    made = [f"{analyzed.run.name}, by category\n{table(rows, width)}", *(fold(text.line(one), width) for one in why)]
+    return "\n".join(made)
 
 
 def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from lmms_patch.errors import RecordError
 from lmms_patch.present import sheets, text_only
 from lmms_patch.present.sheets import Cell, Cells, Column, Heads, number
+from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.run import Result
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -153,6 +154,16 @@ def causes(result: Result, most: int = 15) -> str:
 def next_steps(tested: Sequence[Result]) -> list[str]:
     """Return what to do next after text-only cross-validations."""
     return [line(said) for said in text_only.next_steps([(result.base, _told(result)) for result in tested])]
+
+
+def blocks(tested: Sequence[Result], of_causes: bool, width: int | None) -> list[str]:
+    """Return what text-only cross-validations say, and their tables; empty where a task has nothing to show."""
+    said = [fold(one, width, "- ") for one in next_steps(tested)]
+    told = [fold(one, width, "- ") for result in tested for one in notes(result)]
+    out = ["\n".join(said), stress_table(tested, width), "\n".join(told)]
+    for result in tested:
+        out += [categories(result), *([importances(result), causes(result)] if of_causes else [])]
+    return out
 
 
 def notes(result: Result) -> list[str]:
