@@ -20,16 +20,6 @@ NAMED = 10
 
 _HEADS = ("", "A", "B", Column("B - A", signed=True))
 _MORE = Column("would be found", digits=3)
-_MAGIC = (
-    (
-        ("magiscore_f1_macro",),
-        "{higher} looks more at the boxes that the question needs, and at those only",
-        "in region focus",
-    ),
-    (("acc_short", "acc_synonym"), "{higher} answers better", "in the final answers"),
-    (("self_heal",), "{higher} corrects more of the injected errors", "in self-correction"),
-)
-"""Of MAGIC tasks: numbers that get a sentence (the first of each that is there), and how it says so."""
 FIRST = 3
 """Tasks that the first line gives numbers of; the others are counted."""
 _SCORES = ("fip", "score", "tst")
@@ -179,12 +169,21 @@ def _block(
         *([_MORE] if wide else []),
     ]
     words = _words(task)
-    rows = [_row(number, words, task.marks, corrected, wide) for number in task.numbers]
+    # the two that matter first: the score, and the index that people should go by
+    matter = [task.numbers[0], *(number for name in _indices(task) if (number := task.by_name.get(name)))][:2]
+    ordered = dict.fromkeys([*(number.name for number in matter), *task.by_name])
+    rows = [_row(task.by_name[name], words, task.marks, corrected, wide) for name in ordered]
     about = f"{name}, {task.metric}: {task.docs} docs{clusters}"
     lines = [line for line in (*_right(task), *docs(task)) if line]
     lines += [f"mind: {line}" for line in minds(task) if len(told[line]) == 1]
-    said = [fold(each, most) for each in (*lines, *sentences(comparison, task))]
+    said = [fold(each, most) for each in (*lines, *notes(comparison, task))]
     return "\n".join([fold(about, most), sheets.table(heads, rows).to_text(most), *said])
+
+
+def _indices(task: Task) -> list[str]:
+    """Return the names of a task's indices, the one that people should go by first."""
+    known = [number.name for number in task.numbers if number.name in indices()]
+    return sorted(known, key=lambda name: not name.endswith("_steady"))
 
 
 def _row(number: Change, words: Mapping[str, str], marks: Collection[str], corrected: bool, wide: bool) -> Cells:
@@ -265,65 +264,32 @@ def minds(task: Task) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def sentences(comparison: Comparison, task: Task) -> list[str]:
-    """Return sentences on a task's score and indices; the score's is left out where already in the first line."""
+def notes(comparison: Comparison, task: Task) -> list[str]:
+    """Return what the difference of the index says, why numbers have none, and where one pass misleads, a line each."""
     if task.identical:
         return ["A and B score the same on each of these docs."]
-    out = []
-    if task.kind == "magic":
-        return _magic_sentences(comparison, task)
+    words, why, out = _words(task), dict[str, list[str]](), list[str]()
+    for name in _indices(task)[:1]:
+        number = task.by_name[name]
+        if number.p_holm is not None and number.p_holm <= comparison.alpha and number.difference.value:
+            out.append(f"{words[name]}: {_kind(task).words.say(_of_index(number))}")
     for number in task.numbers:
-        if number.name in _SCORES:
-            if number.primary and len(comparison.tasks) == 1:
-                continue
-            place = _kind(task).where
-            out.append(_sentence(comparison, task, number, f"{{higher}} is better {place}", place))
-        elif kind := indices().get(number.name):
-            said = _sentence(comparison, task, number, *map(kind.words.say, _of_index(number)))
-            out.append(" ".join([said, *(f"The index {_letters(line)}." for line in task.marks.get(number.name, ()))]))
-    return out
+        # of a number with a difference its reason says how sure that is, which the interval shows
+        if reason := number.difference.reason if number.primary or number.difference.value is None else "":
+            why.setdefault(_letters(reason), []).append(words.get(number.name, number.name))
+    out += [f"{in_words(names)}: {reason}" for reason, names in why.items()]
+    return out + [f"{words[name]}: {_letters(line)}" for name, lines in task.marks.items() for line in lines]
 
 
-def _of_index(one: Change) -> tuple[str, str]:
+def _of_index(one: Change) -> str:
     """Say what the higher of two indices means, given their signs: below 0 a cell beats the full image."""
-    if one.first is None or one.second is None or min(one.first, one.second) >= 0:
-        return "{higher} needs more of the image", "in how much of the image is needed"
-    if max(one.first, one.second) < 0:
-        return "One cell beats the full image in both, by more in {lower}", "in how far one cell beats the full image"
-    return (
-        "{higher} needs more of the image; in {lower} one cell beats the full image",
-        "in how much of the image is needed",
-    )
-
-
-def _magic_sentences(comparison: Comparison, task: Task) -> list[str]:
-    numbers = task.by_name
-    told = [(next((name for name in names if name in numbers), ""), more, where) for names, more, where in _MAGIC]
-    return [_sentence(comparison, task, numbers[name], more, where) for name, more, where in told if name]
-
-
-def _sentence(comparison: Comparison, task: Task, number: Change, more: str, where: str) -> str:
-    """Return a sentence on a difference: the better or higher side, or no shown difference."""
-    what, estimate = number.name, number.difference
-    if estimate.value is None:
-        return f"{what}: no difference can be given: {_letters(estimate.reason or 'not defined')}."
-    value = signed(estimate)
-    if number.p is None or number.p_holm is None:
-        return f"{what}: B - A = {value}; no test: {_letters(estimate.reason or 'no interval')}."
-    after = f", {reading.p_text(number.p_holm)} after Holm's correction over {number.tests} {'tasks' if number.primary else 'numbers'}"
-    after = after if number.tests > 1 else ""
-    said = f"B - A = {value}, p = {reading.p_text(number.p)}{after}".replace("= <", "< ")
-    if number.p_holm <= comparison.alpha:
-        upwards = task.higher or number.name not in _SCORES
-        higher, lower = "BA" if (estimate.value > 0) == upwards else "AB"
-        return f"{more.format(higher=higher, lower=lower)} ({what}): {said}."
-    return f"No difference is shown {where} ({what}): {said}. {_power(number, estimate.reason)}"
-
-
-def _power(number: Change, reason: str) -> str:
-    if number.detectable is None:
-        return f"Too little differs to show one: {reason}." if reason else "Too little differs to show one."
-    return f"With these docs a difference of {number.detectable:.3f} would be found with 80 % power."
+    higher, lower = "BA" if (one.difference.value or 0) > 0 else "AB"
+    if one.first is not None and one.second is not None:
+        if max(one.first, one.second) < 0:
+            return f"one cell beats the full image in both, by more in {lower}"
+        if min(one.first, one.second) < 0:
+            return f"{higher} needs more of the image; in {lower} one cell beats the full image"
+    return f"{higher} needs more of the image"
 
 
 def _letters(line: str) -> str:
