@@ -84,8 +84,11 @@ def read(path: Path, judged: Collection[Hashable] = ()) -> tuple[list[Subject], 
     notes = [f"{older} older results in {path} left aside: of each model and task the newest counts"] * (older > 0)
     # a verdict rests on the samples, never on numbers that lie beside them
     fresh = [Subject(replace(one, fresh=True), named[one.run.identity], one.label) for one in newest]
-    notes += [f"{one.label}: {said}" for one in fresh for said in getattr(one.result.analysis, "same", ())]
-    return fresh, notes
+    same: dict[str, list[str]] = {}
+    for one in fresh:
+        for said in getattr(one.result.analysis, "same", ()):
+            same.setdefault(said, []).append(one.label)
+    return fresh, [*notes, *(f"{', '.join(names)}: {said}" for said, names in same.items())]
 
 
 def select(rule: Rule, results: Sequence[Subject]) -> list[Subject]:

@@ -90,7 +90,8 @@ def recomputed(analyzed: Sequence[Analyzed]) -> list[Labelled]:
 def indices(shown: Sequence[Labelled], width: int | None = None) -> str:
     """Return the index of each task at its finest grid, with the scores that it is made of."""
     rows = list({row["task"]: row for s in shown for row in _rows(s)[0]}.values())
-    columns = [Column("task"), Column("key", "at"), Column("{index}{key}", f"RCI {_level(shown)}", signed=True)]
+    key = "parts" if any(_words(s).instead for s in shown) else "grid"
+    columns = [Column("task"), Column("key", key), Column("{index}{key}", f"RCI {_level(shown)}", signed=True)]
     return _laid_out([*columns, Column("fip", "full"), Column("mpp{key}", "best"), Column("chance")], rows, width)
 
 
