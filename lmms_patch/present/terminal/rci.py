@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -121,11 +122,10 @@ def _table(shown: Sequence[Labelled], width: int | None) -> str:
     columns = [Column("task"), Column("shown"), Column("key", key)]
     known = {one.name: one for one in catalogue.NUMBERS}
     left_out = [] if width is None else [*WIDE, "metric", *["{index}{key}_steady"] * (width < NARROW)]
-    for name, (title, form) in {**HEADS, **WIDE}.items():
+    for name, (title, form) in {**HEADS, **WIDE, **_titled()}.items():
         head = words.say(title).replace("RCI", "TRCI") if words.instead else title
         signed = name in known and known[name].signed
         columns.append(Column(name, head if form else f"{head} {level}", signed=signed))
-    columns += [Column(one.name, f"{one.title} {level}") for s in shown for one in s.result.kind.own]
     columns = [one for one in [*columns, Column("docs"), Column("metric")] if one.key not in left_out]
     made = []
     if width and any(row.get(SHARES[0], NOT_DEFINED) != NOT_DEFINED for row in rows):
@@ -137,6 +137,13 @@ def _table(shown: Sequence[Labelled], width: int | None) -> str:
         columns = [one for one in columns if one.key not in SHARES]
     made += [_laid_out(columns, some, width) for some in (rows, singles) if some]
     return "\n\n".join(made)
+
+
+@functools.cache
+def _titled() -> dict[str, tuple[str, str]]:
+    """Return the columns of numbers that say their title in the catalogue: those of a method or kind of its own."""
+    titled = (one for one in catalogue.NUMBERS if one.title and one.name not in HEADS)
+    return {one.name: (one.title.replace("{key}", "").rstrip(" _"), "") for one in titled}
 
 
 def _laid_out(columns: Sequence[Column], rows: Sequence[dict[str, Cell]], width: int | None) -> str:
@@ -157,11 +164,10 @@ def _rows(shown: Labelled) -> tuple[list[dict[str, Cell]], list[dict[str, Cell]]
     flat = catalogue.columns(analysis, kind) if analysis else {}
     rows: dict[Key | None, dict[str, Cell]] = {key: {} for key in result.indexed}
     single: dict[str, Cell] = {}
-    own = {one.name for one in kind.own}
     for name, value in {**flat, **result.measures}.items():
         found, key = keyed.get(name) or (None, grids.get(name))
         column = found.name if found else "worst" if key else name
-        if column in HEADS or column in WIDE or column in own:
+        if column in HEADS or column in WIDE or column in _titled():
             row = single if key is None else rows.setdefault(key, {})
             row[column] = _cell(shown, column, value)
     shows = ", ".join([kind.shows, *([] if kind.swapped else map(kind.words.size, result.grids))])
@@ -170,7 +176,7 @@ def _rows(shown: Labelled) -> tuple[list[dict[str, Cell]], list[dict[str, Cell]]
         of_all["fip"] = or_na(_fip(shown))
     elif not kind.has_points:
         of_all |= {"shown": shows, "score": or_na(_fip(shown))}
-    of_all |= {name: single.pop(name) for name in own if name in single}
+    of_all |= {name: single.pop(name) for name in _titled() if name in single}
     further = {name: cell for name, cell in single.items() if name not in ("score", "fip", "ceiling")}
     if kind.swapped and analysis:
         rows = {key: {"mpp{key}": or_na(grid.mpp.value)} for key, grid in analysis.sets.items()}
