@@ -186,7 +186,8 @@ def _rows(shown: Labelled) -> tuple[list[dict[str, Cell]], list[dict[str, Cell]]
         grid, score = _set(shown, key), result.measures.get(f"{kind.name}{size}") if kind.has_points else None
         row = {**of_all, "key": _called(kind, key), "docs": _docs(shown, grid, score), **row}
         of_same = reading.full_of_the_same(result.measures, kind, size) if kind.full else None
-        if (of_used := of_same if of_same is not None else grid.fip if grid else None) is not None:
+        of_used = of_same if of_same is not None else grid.fip if grid else None
+        if kind.full and of_used is not None:
             row["fip"] = of_used
         if isinstance(row.get("{index}{key}"), str):  # why is said once
             row.pop("{index}{key}_steady", None)
