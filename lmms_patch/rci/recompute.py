@@ -224,21 +224,19 @@ def by_category(run: TaskRun, column: str = "category") -> tuple[dict[str, Analy
 def _categories(
     run: TaskRun, table: Table, column: str, form: forms.Form | None, settings: Settings, sets: Sequence[Key]
 ) -> tuple[dict[str, Analysis], str]:
-    # docs whose calls failed are of a category too
+    # docs without an answer too, which count as failed
     docs = table.frame.filter(view=0).select("doc_id", value="category")
     if column != "category":
         values = run.result.frame(["doc_id", "view", column]).filter(view=0).select("doc_id", value=column)
-        docs = docs.select("doc_id").join(values, on="doc_id", how="left")
+        docs = docs.select("doc_id").join(values, on="doc_id", how="left", maintain_order="left")
     known = docs.with_columns(pl.col("value").cast(pl.String)).drop_nulls()
-    groups = known.sort("value").partition_by("value", as_dict=True)
+    groups = known.partition_by("value", as_dict=True)
     if len(groups) > MOST_CATEGORIES:
         return {}, f"{len(groups)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values"
     if not groups:
-        why = (
-            "name one with the option 'category' (docs/options.md)" if column == "category" else f"no doc has {column}"
-        )
-        return {}, f"no categories in the log; {why}"
-    parts = {str(name): table.of(some["doc_id"]) for (name,), some in groups.items()}
+        own = "name one with the option 'category' (docs/options.md)"
+        return {}, f"no categories in the log; {own if column == 'category' else f'no doc has {column}'}"
+    parts = {str(name): table.of(some["doc_id"]) for (name,), some in sorted(groups.items())}
     few = [name for name, part in parts.items() if part.sampling.used and part.sampling.asked_docs < LEAST_OF_CATEGORY]
     found = {
         name: analyse(part, ByForm(part, form), settings, sets, run.blind, part=True)
@@ -248,8 +246,9 @@ def _categories(
     without = len(docs) - len(known)
     notes = [f"{without} docs have no category: they are in no category's numbers"] if without else []
     if few:
-        told = ", ".join(few)
-        notes.append(f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {told}")
+        notes.append(
+            f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {', '.join(few)}"
+        )
     return found, "; ".join(notes)
 
 

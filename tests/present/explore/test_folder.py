@@ -94,7 +94,7 @@ def refuses(base):
 
 
 def test_the_command_writes_it(album, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("lmms_patch.harness.images.image_of", lambda base, include_path: refuses(base))
+    monkeypatch.setattr("lmms_patch.harness.load.image_of", lambda base, include_path: refuses(base))
     assert main(["explore", str(album), "--output", str(tmp_path / "docs")]) == 0
     printed = capsys.readouterr()
     assert printed.out == f"420 docs, 0 with a picture; written: {tmp_path / 'docs' / 'index.html'}\n"
