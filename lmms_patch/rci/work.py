@@ -175,7 +175,7 @@ class Work:
         sets: dict[str, list[Chosen]] = {}
         others = {"wrong": self.table.wrong.full}
         if self.blind and self.form is not None and self.form.of_scores:
-            others["blind"] = Chosen(self.table.by_id(self.blind))
+            others["blind"] = Chosen(np.array([self.blind.get(doc_id, math.nan) for doc_id in self.table.place]))
         for name, other in others.items():
             # The full image counts over the same docs, so that the difference is paired.
             both = np.isfinite(other.scores) & np.isfinite(full.scores)

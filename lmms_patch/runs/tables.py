@@ -136,10 +136,6 @@ class Table:
         frame = ids.join(self.frame, on="doc_id", maintain_order="left_right")
         return dataclasses.replace(self, frame=frame)
 
-    def by_id(self, values: Mapping[int, float]) -> Array:
-        """Return the value of each doc from values by doc id; nan where there is none."""
-        return np.array([values.get(doc_id, math.nan) for doc_id in self.doc_id.tolist()], float)
-
     @cached_property
     def place(self) -> dict[int, int]:
         """The place of each doc by its id."""
@@ -215,8 +211,6 @@ class Table:
         but only because none of their cells earned full marks.
         """
         return self.views.cells(n, self.kind.cells(n), self.sampling.pilot & used_for(self.docs, n))
-
-    # --- estimates in a run that left docs out -----------------------------------------------------
 
     def how_asked(self, key: Key | None) -> Sampled:
         """Return how each doc was asked, and its scores on the full image and on the best cell of a set (None: of no set)."""

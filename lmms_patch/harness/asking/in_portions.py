@@ -73,9 +73,7 @@ class InPortions:
     def ask(
         self, model: Any, kind: str, asked: Round, bar: tqdm[Any], spare: Sequence[Instance] = ()
     ) -> dict[Place, Any]:
-        """Ask for what the journal does not have, portion by portion, and keep each answer.
-
-        All at once where nothing keeps them.
+        """Ask for what the journal does not have, portion by portion, and keep each answer; all at once where nothing keeps them.
 
         All ranks ask equally many portions of equal size: a sharded model (FSDP) waits for the others at every call. A
         rank with less to ask repeats a request, and drops those answers.

@@ -114,8 +114,6 @@ class WrappedTask(Delegate):
         session.table.shelf.take(self.table.shelf.sampling)
         self._use(session)
 
-    # --- settings -----------------------------------------------------------------------------
-
     @property
     def task_name(self) -> str:
         return self.spec.name
@@ -143,8 +141,6 @@ class WrappedTask(Delegate):
     @args.setter
     def args(self, given: Any) -> None:
         self._state.note(args=given)
-
-    # --- docs ---------------------------------------------------------------------------------
 
     @property
     def table(self) -> VariantDocs:
