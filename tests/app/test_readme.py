@@ -86,7 +86,7 @@ def test_the_gate_passes_a_run_of_the_same_model(pasted):
     _, printed = pasted
     told = said(printed, "lmms-patch gate")
     if DOCS:  # the rules want 100 docs, and fail nothing else
-        assert "2 fail, 6 pass" in told
+        assert "2 fail, 2 pass" in told
         assert told.count("fail: enough docs") == 2
     else:
         assert told.startswith("PASS ")
