@@ -17,11 +17,9 @@ from lmms_patch.rci.gates import of_all, of_set, refusal, unlike
 from lmms_patch.rci.grids import grid_of
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.work import Work, the_same
-from lmms_patch.runs import reading
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.resample import Estimate
 
 
@@ -56,12 +54,8 @@ def analyse(
     gates = {n: of_set(work, n, judged) for n in work.cells}
     forms = {n: unlike(work, n) for n in work.cells}
     no_index = {n: refusal(work, n, gates[n], unread) or forms[n] for n in work.cells}
-    # where calls failed, answers cannot be compared, or full images score what guesses do, shares say nothing either
-    no_shares = {
-        n: (judged.reason if work.failed else "") or forms[n] or _near_chance(gates[n])
-        for n in work.cells
-        if isinstance(n, int)
-    }
+    # where calls failed, or answers cannot be compared, shares say nothing either
+    no_shares = {n: (judged.reason if work.failed else "") or forms[n] for n in work.cells if isinstance(n, int)}
     needs = necessity(table, no_shares, no_index, work.settings)
     steady: dict[Key, Estimate] = {one.n: one.index for one in needs}
     by_set = {n: grid_of(work, n, gates[n], no_index[n], steady.get(n)) for n in work.cells}
@@ -88,8 +82,3 @@ def analyse(
     for one in work.parts:
         found = one.add(work, found, by_set)
     return found
-
-
-def _near_chance(judged: Gate) -> str:
-    refused = judged.valid is False and reading.refusal(judged.reason) == reading.NEAR_CHANCE
-    return judged.reason if refused else ""

@@ -67,7 +67,7 @@ def test_the_section_has_the_three_uses():
 def test_a_harness_run_gives_a_table_and_a_page(pasted):
     folder, printed = pasted
     # too few docs of a small run are asked again
-    needed = "What the docs need was not asked in" if DOCS else "One cell is enough for most of what is solved in"
+    needed = "What the docs need cannot be told in" if DOCS else "One cell is enough for most of what is solved in"
     assert f"{needed} mosaic_" in " ".join(said(printed, "lmms-patch show").split())
     data = json.loads((folder / "report" / "report.json").read_text())
     assert {one["base"] for one in data["results"]} == {"mosaic_local", "mosaic_count"}

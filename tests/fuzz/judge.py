@@ -66,7 +66,9 @@ def case(number: int, commands: Mapping[str, str], true: Path, folder: Path) -> 
 def _odd_option(stream: Random, call: Call) -> str:
     """Type an option of the command with an odd value, or an option that there is not."""
     params = cli.built(*call.command.split()).params
-    options = [one for one in params if one.param_type_name == "option" and one.name not in ("help", "with_images", "serve")]
+    options = [
+        one for one in params if one.param_type_name == "option" and one.name not in ("help", "with_images", "serve")
+    ]
     if not options or stream.random() < 0.08:
         call.odd = True
         call.words.append(stream.choice(("--nothing", "-Z", "--", "", "x", "\udcff", "--json", "--help")))

@@ -37,6 +37,8 @@ GRIDS = 3
 """The fewest grids that make a curve."""
 SCORING = 10
 """Docs with a cell that scores; from fewer, shares are one doc's accident."""
+OPEN = 0.8
+"""The width of a share's interval from which on its bar would say what nobody knows."""
 LEAST, FARTHEST = 0.42, 1.1
 """The axis of the index reaches at least so far from 0, and at most."""
 FULL = "full"
@@ -193,7 +195,10 @@ def _who(entry: Entry) -> str:
 def composition(rows: Sequence[Row], words: Words, end: str) -> Iterator[Drawing]:
     """Yield what docs are solved by, at the finest grid of each result: text, a cell, the whole image, or nothing."""
     finest = {(row.benchmark, row.model): row for row in sorted(rows, key=lambda row: row.n or 0) if _shares(row)}
-    shown = list(finest.values())[: ROWS // 2]
+    told = [
+        row for row in finest.values() if all((one.high or 0) - (one.low or 0) < OPEN for one in _shares(row).values())
+    ]
+    shown = told[: ROWS // 2]
     names = _names(row.entry for row in shown if row.entry)
     marks = []
     for row in shown:
@@ -210,7 +215,9 @@ def composition(rows: Sequence[Row], words: Words, end: str) -> Iterator[Drawing
             "Shares of the docs, luck removed by asking again. Text: answered without the image; one cell: answered on some cell "
             "alone; whole image: on the full image only; unsolved: not answered."
         )
-        caption += f" Not drawn: {len(finest) - len(shown)} of {len(finest)} results." * (len(finest) > len(shown))
+        if len(finest) > len(shown):
+            open_ones = f", of {len(finest) - len(told)} a share may be nearly anything" * (len(finest) > len(told))
+            caption += f" Not drawn: {len(finest) - len(shown)} of {len(finest)} results{open_ones}."
         colours = {words.say(NEEDS[key]): palette.NEEDS[NEEDS[key]][0] for key in tables.SHARES}
         chart = partial(draw.bars, marks, colours, "% of the docs")
         yield Drawing(f"composition{end}", words.say("What the docs need"), caption, "headline", _tips(marks), chart)

@@ -1,4 +1,4 @@
-"""Six planted mixtures through the real command line and the host's own client: their composition is found, or refused with the reason."""
+"""Six planted mixtures through the real command line and the host's own client: their composition is found."""
 
 from __future__ import annotations
 
@@ -77,9 +77,6 @@ def found(tmp_path_factory):
 def test_what_was_planted_is_found_by_the_command(found, mixture):
     measures, needs = found[f"{mixture}_rci2"].measures, needs_of(mixture)
     shares = [measures[f"{name}2"] for name in ("text", "one", "whole", "unsolved")]
-    if mixture == "none":
-        assert all(one.value is None and one.reason.startswith("near chance") for one in shares)
-        return
     for need, one in zip(NEEDS, shares, strict=True):
         truth = sum(needs[doc % len(needs)] == need for doc in range(DOCS)) / DOCS
         assert one.value == pytest.approx(truth, abs=size(0.08, 0.05)), (need, one)

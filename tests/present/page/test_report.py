@@ -305,7 +305,7 @@ def test_numbers_are_the_runs_own_and_categories_those_of_analyze(tmp_path):
     assert found.warnings == ()
     run = load(runs.read(path))[0]
     assert row.numbers["index"].value == run.result.measures["rci2"].value
-    for name, alone in recompute(run, by_category=True).categories.items():
+    for name, alone in recompute(run, by="category").categories.items():
         part = entry.categories[name]
         assert part.docs == 120
         assert part.measures["rci2"].value == pytest.approx(alone.grids[2].index.value)
