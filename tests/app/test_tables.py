@@ -162,7 +162,7 @@ def test_notebooks_show_tables_and_no_name_is_more_than_a_text(hostile):
 def test_a_run_says_in_a_notebook_what_show_says(run, capsys):
     assert main(["show", str(run), "--wide"]) == 0
     sentences = [line[2:] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()]
-    assert sentences[0].startswith("What the docs need was not asked in toy (")
+    assert sentences[0].startswith("What the docs need cannot be told in toy")
     parsed = Read(commands.show(run)._repr_html_())
     assert parsed.texts[: len(sentences)] == sentences
     assert {"ul", "table"} <= {tag for tag, _ in parsed.elements}
