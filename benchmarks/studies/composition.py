@@ -74,7 +74,6 @@ THEIRS: dict[str, dict[str, Any]] = {
     "one content a doc, silent on wrong images": {"own": "doc", "wrong": "silent"},
     "half of the cells mislead": {"mislead": 0.5},
     "cells mislead, silent on wrong images": {"mislead": 1.0, "wrong": "silent"},
-    "cells half know, .3 in half of the docs": {"half": 0.3, "halves": 0.5},
     "cells half know .3 and are silent else": {"own": "silent", "half": 0.3},
     "cells half know .1 and are silent else": {"own": "silent", "half": 0.1},
     "words act on half of the wrong images": {"seen": 0.5},
@@ -90,6 +89,7 @@ THEIRS: dict[str, dict[str, Any]] = {
 BROKEN: dict[str, dict[str, Any]] = {
     "five values of open questions, said again": {"options": 5, "own": "content", "cells": 4},
     "cells half know, .2": {"half": 0.2},
+    "cells half know, .3 in half of the docs": {"half": 0.3, "halves": 0.5},
     "cells half know, .3": {"half": 0.3},
     "cells half know, silent on wrong images": {"half": 0.1, "wrong": "silent"},
     "two options, four cells that half know": {"options": 2, "times": 8, "cells": 4, "half": 0.1},
