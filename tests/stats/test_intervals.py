@@ -609,6 +609,31 @@ def test_a_difference_of_shares_stays_within_one(a, b):
     assert out.value - 1e-12 < out.high <= 1
 
 
+# --- few heavy clusters ------------------------------------------------------------------------------
+
+
+HEAVY = {
+    "three of 60 clusters have half of the docs": (60, lambda stream: np.r_[[60] * 3, np.full(57, 3)]),
+    "20 clusters of unequal sizes": (20, lambda stream: stream.lognormal(2, 1, 20).astype(int) + 1),
+    "40 clusters of very unequal sizes": (40, lambda stream: stream.lognormal(2, 1.2, 40).astype(int) + 1),
+    "12 equal clusters": (12, lambda stream: np.full(12, 20)),
+}
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_few_heavy_clusters_hold_the_truth(name):
+    """Docs of a cluster are alike (a beta distribution with mean 0.7); where an interval is given, it holds 0.7 in 93 to 97 % of samples."""
+    (count, sizes), held = HEAVY[name], []
+    for run in range(size(60, 400)):
+        stream = np.random.default_rng([3, run])
+        clusters = np.repeat(np.arange(count), sizes(np.random.default_rng(run)))
+        right = stream.random(len(clusters)) < stream.beta(2.8, 1.2, count)[clusters]
+        found = intervals.mean(right, clusters, draws=1500, seed=run)
+        held += [] if found.low is None else [found.low <= 0.7 <= found.high]
+    error = np.sqrt(0.05 * 0.95 / len(held))
+    assert 0.93 - 2 * error <= np.mean(held) <= min(0.97 + 2 * error, 1)
+
+
 # --- distances from 0 -----------------------------------------------------------------------------
 
 
