@@ -236,7 +236,7 @@ def leaning(module: Module) -> Iterator[tuple[str, float]]:
 
 
 PACKAGES = {
-    "present": (56_600, 38_000),
+    "present": (56_700, 38_000),
     "harness": (74_700, 62_000),
     "tst": (47_100, 22_000),
     "magic": (48_200, 20_000),
@@ -252,7 +252,7 @@ PACKAGES = {
 """Package -> the ceiling and the goal of its tokens."""
 TEXT = Figure("kB of other text: pages, styles, YAML", 243.0, 120.0, lambda module: iter(()))
 FIGURES = [
-    Figure("tokens of code", 367_100, 260_000, tokens),
+    Figure("tokens of code", 367_200, 260_000, tokens),
     *(Figure(f"tokens of {name}", *bounds, tokens_of(name)) for name, bounds in PACKAGES.items()),
     TEXT,
     Figure("look-ups by a text, outside runs/", 600, 100, keys),

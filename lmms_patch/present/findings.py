@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lmms_patch.ask.kinds import OF_CLIPS, Kind
+from lmms_patch.ask.spec import parse
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import Column, ends_in_percent, number, shown
 from lmms_patch.rci.necessity import NOT_ASKED
@@ -327,8 +328,8 @@ def _by_sign(estimate: Estimate | None, above: str, below: str, neither: str) ->
     return below if estimate and estimate.high is not None and estimate.high < 0 else neither
 
 
-Clauses = list[tuple[list[Piece], list[Case], bool]]
-"""Parts of a sentence, each with the cases that it is about, and whether to ask these again."""
+Clauses = list[tuple[list[Piece], list[Case], str]]
+"""Parts of a sentence, each with the cases that it is about, and how to ask these again."""
 _WITHOUT = ("blind", "blank", "swap")
 """Views without a doc's own image."""
 
@@ -355,7 +356,8 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
             before, _, after = words.partition("{}")
             clause = [Piece(before), *teller.listed(name, among), Piece(after)]
             beside = [one for one in quiet if (one.model, one.base) in {(each.model, each.base) for each in among}]
-            ask = name == "not asked" and any(one.analysis and one.analysis.necessity for one in among)
+            told = any(one.analysis and one.analysis.necessity for one in among)
+            ask = ASK_AGAIN * (name == "not asked" and told) or _to_confirm(among) * (name == "unsure")
             clauses.setdefault(rule.about, []).append((clause, [*among, *beside], ask))
     sentences = list(clauses.items())
     # the last rules are the least important: merged from the end
@@ -370,6 +372,17 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     return out
 
 
+def _to_confirm(cases: Sequence[Case]) -> str:
+    """Name a task that asks all docs again, where only some were; "" where all were, or no name asks so."""
+    for one in cases:
+        needs = one.analysis.necessity[0] if one.analysis and one.analysis.necessity else None
+        if needs and needs.again < needs.docs and parse(name := f"{one.task}_steady"):
+            # most often about two passes (docs/statistics.md)
+            calls = 2 * needs.docs * (1 + one.kind.cells(needs.n))
+            return f"To tell, ask all docs again: {name}, about {calls:,} calls."
+    return ""
+
+
 def said_of(results: Iterable[Result]) -> list[str]:
     """Return the findings of some results as plain sentences, for places without links."""
     return [one.text for one in findings([case(result) for result in results])]
@@ -377,7 +390,7 @@ def said_of(results: Iterable[Result]) -> list[str]:
 
 def _finding(about: str, parts: Clauses, level: str) -> Finding:
     first, *rest = [piece for clause, *_ in parts for piece in (Piece("; "), *clause)][1:]
-    ask = f" {ASK_AGAIN}" * any(ask for *_, ask in parts)
+    ask = "".join(dict.fromkeys(f" {ask}" for *_, ask in parts if ask))
     begin, end = Piece(f"{first.text[:1].upper()}{first.text[1:]}"), Piece(f"{level}.{ask}")
     pieces = (begin, *rest, end)
     cases = dict.fromkeys(one.key for _, some, _ in parts for one in some)

@@ -332,3 +332,13 @@ def test_what_a_sentence_says_can_be_linked_and_has_its_numbers():
     assert {name: number.value for name, number in aside[0].numbers.items()} == {
         "text3": 0.1, "one3": 0.1, "whole3": 0.6, "unsolved3": 0.2,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("again", "told"), [(300, True), (1000, False)])
+def test_what_is_not_certain_of_a_sample_names_the_task_that_asks_all_docs(again, told):
+    """1,000 docs of a full image and nine cells, about twice: 20,000 calls. Of a run that asked all docs again nothing is left to ask."""
+    case = composed("shop", 0.2, 0.2, 0.5, 0.1)
+    asked = analysis({"necessity": [to_json(necessity(0.2, 0.5, 0.1, 0.2, docs=1000, again=again))]}).necessity
+    case = dataclasses.replace(case, analysis=dataclasses.replace(case.analysis, necessity=asked), task="shop_rci3")
+    [found] = findings([case])
+    assert (" To tell, ask all docs again: shop_rci3_steady, about 20,000 calls." in found.text) is told
