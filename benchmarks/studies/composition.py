@@ -59,7 +59,6 @@ WORLDS: dict[str, dict[str, Any]] = {
     "half of the guesses silent": {"silence": 0.5},
     "one letter, silent on wrong images": {"own": "letter", "wrong": "silent"},
     "cells mislead": {"mislead": 1.0},
-    "cells half know": {"half": 0.1},
     "one in twenty answers slips": {"sure": 0.95},
     "one in ten answers slips": {"sure": 0.9},
     "letter of the doc": {"own": "letter"},
@@ -88,6 +87,7 @@ THEIRS: dict[str, dict[str, Any]] = {
 """Likewise worlds that somebody else thought of: those of the issue about luck, and of a study before ours."""
 BROKEN: dict[str, dict[str, Any]] = {
     "five values of open questions, said again": {"options": 5, "own": "content", "cells": 4},
+    "cells half know, .1": {"half": 0.1},
     "cells half know, .2": {"half": 0.2},
     "cells half know, .3 in half of the docs": {"half": 0.3, "halves": 0.5},
     "cells half know, .3": {"half": 0.3},

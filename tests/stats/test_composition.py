@@ -47,7 +47,7 @@ def test_what_was_planted_is_found(mixture, world, part):
 
     In worlds in which knowledge is unsure, or a guess is repeated and nothing is solved, bias within .08.
     """
-    mix, unsure = MIXTURES[mixture], world in ("cells half know", "one in twenty answers slips")
+    mix, unsure = MIXTURES[mixture], world == "one in twenty answers slips"
     unsure = unsure or (mix[UNSOLVED] == 1 and "own" in WORLDS[world])
     made = runs(mix, part, **WORLDS[world])
     found = [one for one in made if isinstance(one, Composition)]
