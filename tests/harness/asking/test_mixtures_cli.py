@@ -27,8 +27,10 @@ MIXTURES = {
     "cell": (0, 4, 0, 1),
     "all": (0, 0, 4, 1),
     "none": (0, 0, 0, 1),
+    "open": (4, 4, 4, 3),
 }
-"""How many docs in turn need the text, one cell, the whole image, or are not solved."""
+"""How many docs in turn need the text, one cell, the whole image, or are not solved; ``open``: without options, so crops are trimmed."""
+VALUES = ("3", "4", "5", "6", "7", "8")
 ASKED = size(["thirds", "none"], [*MIXTURES])
 
 
@@ -46,6 +48,8 @@ def answer(content, number):
     need, own, whole = needs[int(doc) % len(needs)], (array[..., 2] == int(doc)).all(), np.ptp(array[..., 0]) > 30
     corner = own and not whole and array[0, 0, 0] < 25 and array[0, 0, 1] < 25
     knows = need == "text" or (own and ((whole and need != "unsolved") or (corner and need == "one cell")))
+    if mixture == "open":
+        return Reply(gold(doc, VALUES) if knows else drawn(prompt, [image], VALUES))
     letters = {line[3:]: line[0] for line in prompt.splitlines() if line[1:3] == ". "}
     return Reply(letters[gold(doc)] if knows else drawn(prompt, [image], list("ABCD")))
 
@@ -61,8 +65,11 @@ def found(tmp_path_factory):
             options=lambda i: [*WORDS],
             answer=lambda i: "ABCD"[WORDS.index(gold(i))],
         )
-        about = {"lmms_patch": {"null": 300, "steady": 300}}
-        write_task(folder, mixture, made, doc_to_text=letters, metadata=about)
+        about, text = {"lmms_patch": {"null": 300, "steady": 300}}, letters
+        if mixture == "open":
+            asks, text = {"question": lambda i: f"How many in {i} open?", "answer": lambda i: gold(i, VALUES)}, None
+            made = rows(DOCS, **asks)
+        write_task(folder, mixture, made, metadata=about, **({"doc_to_text": text} if text else {}))
     with JudgeServer(answer) as server:
         arguments = f"model_version=scripted,base_url={server.url},api_key=k,max_retries=1,num_concurrent=8"
         tasks = ",".join(f"{mixture}_rci2" for mixture in ASKED)
