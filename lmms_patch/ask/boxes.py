@@ -210,7 +210,7 @@ def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, fl
 
 
 def _area(corners: tuple[float, float, float, float], place: int) -> Box:
-    """Return the whole pixels touched by a box.
+    """Round a box outwards to whole pixels: left, top, right, bottom.
 
     Coordinates within ``_NOISE`` of a whole pixel count as that pixel: scaled boxes are inexact by about that much.
     """

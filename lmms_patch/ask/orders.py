@@ -26,7 +26,7 @@ from lmms_patch.ask.mentions import in_options, in_question
 
 LETTERS = string.ascii_uppercase
 MOST = len(LETTERS)
-"""Options that a doc may have."""
+"""The largest number of options of a doc: more than there are letters cannot be told apart."""
 FORMS = "a list, a dict or columns by letter (A, B, ...; choice_a, choice_b, ...), or a text that lists them as A, B, C, ..."
 """Where options are looked for."""
 _GOLD_FIELDS = 2
@@ -131,7 +131,7 @@ def _orders(row: Row, base: Base, answer: Answer) -> list[Order]:
         moved = changed(row, moves[-1])
         if base.prompt(moved) != _joined(around, [texts[i] for i in turn]):
             raise _NotMovedError("its prompt does not follow the order of the field that holds its options")
-        if continuations and list(base.continuations(moved)) not in (continuations, [continuations[i] for i in turn]):  # type: ignore[misc] # there are some
+        if continuations and list(base.continuations(moved)) not in (continuations, [continuations[i] for i in turn]):  # type: ignore[misc] # mypy forgets that `continuations` is given here
             raise _NotMovedError("the texts whose likelihood is asked do not follow the order of its options")
     return _with_gold(row, base, answer, texts, gold, turns, moves)
 
@@ -238,9 +238,9 @@ def _lists(row: Row, count: int) -> Iterator[_Holder]:
         if name[-1:] in ("A", "a", "0", "1"):
             names = [f"{name[:-1]}{chr(ord(name[-1]) + i)}" for i in range(count)]
             values = [row[one] for one in names if one in row]
-            yield from _inside(name, values, count, lambda new, n=names: dict(zip(n, new, strict=True)))  # type: ignore[misc] # a default binds the loop's value
+            yield from _inside(name, values, count, lambda new, n=names: dict(zip(n, new, strict=True)))  # type: ignore[misc] # mypy cannot type a default that binds the loop's value
     for name, value in row.items():
-        yield from _inside(name, value, count, lambda new, n=name: {n: new})  # type: ignore[misc] # the same
+        yield from _inside(name, value, count, lambda new, n=name: {n: new})  # type: ignore[misc] # mypy cannot type a default that binds the loop's value
 
 
 def _inside(name: str, value: Any, count: int, put: Callable[[Any], dict[str, Any]]) -> Iterator[_Holder]:
@@ -257,12 +257,12 @@ def _inside(name: str, value: Any, count: int, put: Callable[[Any], dict[str, An
         for read, written in ((json.loads, json.dumps), (ast.literal_eval, str)):
             # the last two for a text with brackets within brackets without end
             with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-                yield from _inside(name, read(value), count, lambda new, w=written: put(w(new)))  # type: ignore[misc] # the same
+                yield from _inside(name, read(value), count, lambda new, w=written: put(w(new)))  # type: ignore[misc] # mypy cannot type a default that binds the loop's value
                 return
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if isinstance(inner, list):
-                yield from _inside(name, inner, count, lambda new, k=key: put({**value, k: new}))  # type: ignore[misc] # the same
+                yield from _inside(name, inner, count, lambda new, k=key: put({**value, k: new}))  # type: ignore[misc] # mypy cannot type a default that binds the loop's value
         keys = [key for key, inner in value.items() if not is_missing(inner) and inner != ""]
         values = [value[key] for key in keys]
         yield from _inside(name, values, count, lambda new: put({**value, **dict(zip(keys, new, strict=True))}))

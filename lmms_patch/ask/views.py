@@ -75,7 +75,7 @@ class View:
 
     @property
     def cell(self) -> int | None:
-        """The number of the cell or segment, row by row from 1; None for further kinds of views."""
+        """The number of the cell or segment that the view shows, row by row from 1; None where the view shows neither."""
         return self.row * self.n + self.col + 1 if self.kind in CELLS else None
 
     def box(self, size: Size) -> Box | None:

@@ -125,7 +125,7 @@ def display(
 
 
 def text(judged: Judgement, *, every: bool = False, most: int | None = None) -> str:
-    """Return the verdicts for a terminal: the first line, the counts, what did not pass, and the notes.
+    """Lay out the verdicts for a terminal: the first line, the counts, what did not pass, and the notes.
 
     Args:
         judged: the judgement.

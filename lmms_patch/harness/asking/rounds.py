@@ -273,7 +273,7 @@ def by_view(requests: Iterable[Instance]) -> dict[int, dict[int, list[Instance]]
 
 
 def chains_of(session: Session, doc_id: int) -> list[list[int]]:
-    """Return the numbers of a doc's views by what they show, in the order of asking; none of a doc asked once."""
+    """Group the views of a doc that show the same, each group in the order of asking, as numbers of views; empty for a doc asked once."""
     views = session.table.views_of(doc_id)
     if not views[-1].repeat:
         return []

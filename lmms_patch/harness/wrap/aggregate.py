@@ -449,7 +449,7 @@ def _ignoring(function: Callable[..., Any], *arguments: Any) -> Aggregation:
 # --- the numbers of a finished run ----------------------------------------------------------------
 
 
-class Details(dict):  # type: ignore[type-arg]
+class Details(dict):  # type: ignore[type-arg] # it holds nothing: the host asks for a dictionary
     """All numbers of a task, as the value of its metric ``patch`` or ``magic``: no row of the printed table.
 
     The host prints every metric whose value is not empty, so this one says that its length is 0.

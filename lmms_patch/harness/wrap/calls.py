@@ -247,7 +247,7 @@ def _settle(pipe: int) -> None:
     """
     os.setpgid(0, 0)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the child ends
     for number in (1, 2, *map(int, os.listdir("/dev/fd"))):
         # the folder's own number is free again
         with contextlib.suppress(OSError):

@@ -60,7 +60,7 @@ class References:
         """
         made, out = self._golds.plan, []
         silent = made is None or self._golds.known.judge is not None
-        for answer, roles in () if silent else made.baselines.get(doc_id, {}).items():  # type: ignore[union-attr] # there is a plan
+        for answer, roles in () if silent else made.baselines.get(doc_id, {}).items():  # type: ignore[union-attr] # without a plan it is silent
             answers = self._golds.as_results(doc_id, answer)
             told = repr(answers)
             scored = self._known.get((doc_id, told))
@@ -114,7 +114,7 @@ class References:
 
         return [columns(*view) for view in views]
 
-    @functools.lru_cache(maxsize=256)  # noqa: B019 - the same
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - one object per task, as long-lived as the task
     def gold_shares(self, stratum: str) -> Mapping[str, float]:
         """Return how often each answer is the gold of the docs of a stratum."""
         plan = self._golds.plan

@@ -184,7 +184,7 @@ class TextOnly:
 
 @contextlib.contextmanager
 def _naming(spec: WrapSpec) -> Iterator[None]:
-    """Name the task in what is wrong with its options."""
+    """Put the task's name before the message of an ``OptionError`` that is raised inside."""
     try:
         yield
     except OptionError as error:

@@ -112,7 +112,7 @@ def _templates() -> jinja2.Environment:
 
 
 def detail_sheets(entry: Entry) -> list[Sheet]:
-    """Return the tables about a result."""
+    """Return the tables of a result's own section: its numbers, its text-only test, its categories."""
     known = tables.numbers(entry), *tables.of_text(entry), tables.categories([entry])
     return [sheet for sheet in known if sheet]
 

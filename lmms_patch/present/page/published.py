@@ -132,7 +132,7 @@ def _row(
             end is not None and end > 1 for end in (value, low, high)
         ),
         "one end of an interval without the other": (low is None) != (high is None),
-        "an index outside of its interval": None not in (value, low, high) and not low - 1e-9 <= value <= high + 1e-9,  # type: ignore[operator]
+        "an index outside of its interval": None not in (value, low, high) and not low - 1e-9 <= value <= high + 1e-9,  # type: ignore[operator] # none of the three is None here
     }
     if fault := next((text for text, so in faults.items() if so), ""):
         raise RecordError(f"{where}: {fault}")

@@ -31,7 +31,7 @@ def images(base):
     """Images of 300 by 200 pixels for the made run; none for another."""
     if base != "album":
         no_images(base)
-    made = lambda doc_id: Image.new("RGB", (300 + (doc_id == 2), 200), (doc_id % 256, 90, 60))  # noqa: E731
+    made = lambda doc_id: Image.new("RGB", (300 + (doc_id == 2), 200), (doc_id % 256, 90, 60))  # noqa: E731 - a picture in a line
     return lambda doc_id: None if doc_id == 1 else (made(doc_id), "")
 
 

@@ -36,7 +36,7 @@ def test_pictures_are_of_the_docs_that_were_chosen(album, tmp_path):
 
 def test_a_doc_of_a_swap_task_has_the_picture_that_was_shown(tmp_path):
     write_swap(tmp_path / "out", source=lambda doc: {0: 1, 1: 3, 2: 9}.get(doc))
-    sized = lambda base: lambda doc: (Image.new("RGB", (100 * (doc + 1), 100)), "")  # noqa: E731
+    sized = lambda base: lambda doc: (Image.new("RGB", (100 * (doc + 1), 100)), "")  # noqa: E731 - a picture in a line
     write([newest_of(tmp_path / "out").run], tmp_path / "docs", sized)
     assert Image.open(tmp_path / "docs" / "images" / "0-1.png").size == (400, 100)
     assert Written(tmp_path / "docs").doc(3)["why"].startswith("the run found no other doc's image")
