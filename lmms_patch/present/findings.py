@@ -378,7 +378,7 @@ def _to_confirm(cases: Sequence[Case]) -> str:
         needs = one.analysis.necessity[0] if one.analysis and one.analysis.necessity else None
         if needs and needs.again < needs.docs and parse(name := f"{one.task}_steady"):
             # most often about two passes (docs/statistics.md)
-            calls = 2 * needs.docs * (1 + one.kind.cells(needs.n))
+            calls = 2 * needs.docs * (1 + sum(map(one.kind.cells, one.grids)))
             return f"To tell, ask all docs again: {name}, about {calls:,} calls."
     return ""
 

@@ -266,6 +266,7 @@ def test_the_theme_follows_the_system_until_it_is_chosen(open_page, board, syste
     assert ground() == expected
     other = "Light" if system == "dark" else "Dark"
     page.get_by_label(other, exact=True).check(force=True)
+    assert ground() == (LIGHT if system == "dark" else DARK)
     page.reload()
     assert page.get_by_label(other, exact=True).is_checked()
     assert ground() == (LIGHT if system == "dark" else DARK)
